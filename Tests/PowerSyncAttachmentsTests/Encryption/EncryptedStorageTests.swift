@@ -193,6 +193,40 @@ import Testing
         }
     }
 
+    /// A process may end between any two files: so does the app's closure here.
+    @Test(arguments: 0...9)
+    func encryptingThatIsInterruptedIsContinued(calls: Int) async throws {
+        try await AttachmentsFolder.run { folder async throws in
+            let names = (0..<4).map { "\($0)" }
+            for name in names { try folder.write(EncryptedStorageTests.content(70_000), to: name) }
+            let left = NIOLockedValueBox(calls)
+            let interrupted = EncryptedStorageAdapter {
+                let mayGoOn = left.withLockedValue { left in
+                    left -= 1
+                    return left >= 0
+                }
+                guard mayGoOn else { throw CocoaError(.fileReadNoPermission) }
+                return EncryptedStorageTests.key
+            }
+            let isComplete = (try? await interrupted.encryptFiles(in: folder.path)) != nil
+            // Each file is what it was or what it is to be, and no part of another one is there.
+            #expect(try folder.names == names)
+            var plain = 0
+            for name in names {
+                if try folder.read(name) == EncryptedStorageTests.content(70_000) {
+                    plain += 1
+                } else {
+                    #expect(try await storage.readFile(filePath: folder(name)) == EncryptedStorageTests.content(70_000))
+                }
+            }
+            #expect(isComplete == (plain == 0))
+            #expect(try await storage.encryptFiles(in: folder.path) == plain)
+            for name in names {
+                #expect(try folder.read(name).range(of: EncryptedStorageTests.secret) == nil)
+            }
+        }
+    }
+
     /// A queue saves, uploads and downloads over it: the app and the remote storage see what is in the files.
     @Test
     func isTheStorageOfAQueue() async throws {
@@ -294,6 +328,46 @@ import Testing
                 }
                 #expect(model.current.uploads.values.map(\.content) == [EncryptedUploadTests.content])
             }
+        }
+    }
+}
+
+/// A transport that streams writes what arrives as it is, and the adapter encrypts it when it is complete.
+@Suite(.onEachHTTPStack, .timeLimit(.minutes(1))) struct EncryptedDownloadTests {
+    private static let content = Data(repeating: UInt8(ascii: "s"), count: 450_001)
+    private let storage = EncryptedStorageAdapter { Data(repeating: 3, count: 32) }
+
+    @Test
+    func onlyTheUnfinishedFileIsPlain() async throws {
+        let isFirst = NIOLockedValueBox(true)
+        try await TransferHarness.run { request in
+            var response = StorageServer.serve(.init(bytes: Self.content), etag: "\"v1\"", to: request)
+            let isFirst = isFirst.withLockedValue { isFirst in
+                defer { isFirst = false }
+                return isFirst
+            }
+            if isFirst { response.end = .closed(after: 200_000) }
+            return response
+        } _: { harness async throws in
+            var located = LocatedAttachment(attachment: harness.attachment, localPath: harness.path)
+            located.encryption = storage
+            await #expect(throws: AttachmentTransferError.self) {
+                try await harness.transport.download(located) { _, _ in }
+            }
+            #expect(try harness.folder.names == harness.partialNames)
+            let part = try harness.downloaded()
+            #expect(!part.isEmpty && part == Self.content.prefix(part.count))
+            // It is no file of before: that was never complete.
+            #expect(try await storage.encryptFiles(in: harness.folder.path) == 0)
+            try await harness.transport.download(located) { _, _ in }
+            let created = try await storage.createFile(
+                .move(from: harness.path),
+                atFirstFreeOf: [harness.folder("1.jpg")]
+            )
+            #expect(created?.size == Int64(Self.content.count))
+            #expect(try harness.folder.names == ["1.jpg"])
+            #expect(try harness.folder.read("1.jpg").range(of: Self.content.prefix(16)) == nil)
+            #expect(try await storage.readFile(filePath: harness.folder("1.jpg")) == Self.content)
         }
     }
 }
