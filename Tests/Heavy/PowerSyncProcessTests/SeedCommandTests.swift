@@ -55,6 +55,13 @@ import Testing
         try await client.get("SELECT sum(downloaded_size) FROM ps_buckets") { try $0.getInt(index: 0) }
     }
 
+    /// The bytes of operations that the client has ever downloaded for the lists, with those of the seed.
+    private func downloadedLists(_ client: any PowerSyncDatabaseProtocol) async throws -> [String] {
+        try await client.getAll("SELECT name || ' ' || downloaded_size FROM ps_buckets WHERE name GLOB '*lists|*'") {
+            try $0.getString(index: 0)
+        }
+    }
+
     /// Connects as a user, and waits for a complete checkpoint.
     private func sync(_ client: any PowerSyncDatabaseProtocol, as user: String, _ address: BoundAddress) async throws {
         try await client.waitForReady()
@@ -125,8 +132,12 @@ import Testing
         try await service.run(changed) { address in
             let client = client()
             #expect(try await todos(client) == ["Milk", "Bread"])
+            let lists = try await downloadedLists(client)
+            #expect(lists.count == 1)
             try await sync(client, as: "anna", address)
             try await client.waitForRows(of: "todos", toEqual: [["t1", "l1", "Milk 4", "7"]])
+            // Nothing of them was downloaded again.
+            #expect(try await downloadedLists(client) == lists)
             #expect(try await client.get("SELECT name FROM lists") { try $0.getString(index: 0) } == "one")
             try await client.close()
         }
