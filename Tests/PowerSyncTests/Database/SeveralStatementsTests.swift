@@ -4,38 +4,56 @@ import Testing
 
 /// Texts with several statements.
 @Suite struct SeveralStatementsTests {
-    @Test
-    func allStatementsOfATextRunAndEachTakesItsValues() async throws {
-        try await withMemoryDatabase { database async throws in
+    /// A view, and a table with columns of its own.
+    private static let schema = Schema(
+        tables: testSchema.tables + [
+            Table(name: "members", columns: [.text("name", .notNull, .default("''"))], direct: true)
+        ]
+    )
+    private static let tables = ["users", "members"]
+
+    @Test(arguments: tables)
+    func allStatementsOfATextRunAndEachTakesItsValues(_ table: String) async throws {
+        try await withMemoryDatabase(Self.schema) { database async throws in
+            let stored = table == "users" ? "ps_data__users" : table
             let changes = try await database.execute(
                 sql: """
-                    INSERT INTO users (id, name) VALUES ('1', 'a;b'), ('2', ?); -- first
+                    INSERT INTO \(table) (id, name) VALUES ('1', 'a;b'), ('2', ?); -- first
                     CREATE TABLE seen (x);
-                    CREATE TRIGGER see AFTER INSERT ON ps_data__users BEGIN INSERT INTO seen VALUES (1); SELECT 1; END;
-                    INSERT INTO users (id, name) VALUES ('3', ?);
-                    UPDATE users SET name = ? WHERE id = ?; /* end */ ;
+                    CREATE TRIGGER see AFTER INSERT ON \(stored) BEGIN INSERT INTO seen VALUES (1); SELECT 1; END;
+                    INSERT INTO \(table) (id, name) VALUES ('3', ?);
+                    UPDATE \(table) SET name = ? WHERE id = ?; /* end */ ;
                     """,
                 parameters: ["b", "c", "d", "1"]
             )
             #expect(changes == 4)
-            let names = try await database.getAll("SELECT name FROM users ORDER BY id") { try $0.getString(index: 0) }
+            let names = try await database.getAll("SELECT name FROM \(table) ORDER BY id") {
+                try $0.getString(index: 0)
+            }
             #expect(names == ["d", "b", "c"])
             #expect(try await database.count("seen") == 1)
+            #expect(
+                try await database.getCrudBatch()?.crud.map { "\($0.op.rawValue) \($0.table) \($0.id)" } == [
+                    "PUT \(table) 1", "PUT \(table) 2", "PUT \(table) 3", "PATCH \(table) 1",
+                ]
+            )
         }
     }
 
     @Test(
-        arguments: [
+        arguments: tables,
+        [
             "INSERT INTO users (id) VALUES ('1'); INSERT INTO nowhere VALUES (1)",
             "INSERT INTO users (id) VALUES ('1'); INSERT INTO users (id) VALUES ('1')",
             "INSERT INTO users (id) VALUES ('1'); nonsense", "INSERT INTO users (id) VALUES ('1'); SELECT ?",
             "CREATE TABLE a (x); INSERT INTO users (id) VALUES ('1'); INSERT INTO users (id) VALUES (NULL)",
         ]
     )
-    func ofSeveralStatementsThatFailNothingRemains(_ sql: String) async throws {
-        try await withMemoryDatabase { database async throws in
+    func ofSeveralStatementsThatFailNothingRemains(_ table: String, _ sql: String) async throws {
+        try await withMemoryDatabase(Self.schema) { database async throws in
+            let sql = sql.replacing("users", with: table)
             await #expect(throws: PowerSyncError.self) { try await database.execute(sql) }
-            #expect(try await database.count("users") == 0)
+            #expect(try await database.count(table) == 0)
             #expect(try await database.count("ps_crud") == 0)
         }
     }

@@ -13,6 +13,8 @@ import Testing
         let stored: String
         let entry: JsonValue
         var testDescription: String { "\(column) \(stored)" }
+        /// Whether a column of its type holds it as it is, or converted without loss.
+        var isOfItsType: Bool { column != "done" || !stored.hasPrefix("'") }
     }
 
     static let cases = [
@@ -118,9 +120,42 @@ import Testing
 
     @Test func kindsAreNoPartOfTheJSON() throws {
         let encoder = JSONEncoder()
-        #expect(try encoder.encode(Column.boolean("a")).count == encoder.encode(Column.integer("a")).count)
-        #expect(Column.boolean("a").type == .integer)
-        #expect(Column.json("a").type == .text)
-        #expect(Column.boolean("a") != Column.integer("a"))
+        encoder.outputFormatting = .sortedKeys
+        for (column, plain) in zip(Self.columns, Self.withoutKinds) {
+            #expect(try encoder.encode(column) == encoder.encode(plain), "\(column.name)")
+            #expect(column.type == plain.type)
+            #expect((column == plain) == (column.name == "title"))
+        }
+        let tables = [Self.columns, Self.withoutKinds].map { Table(name: "todos", columns: $0, direct: true) }
+        #expect(try encoder.encode(Schema(tables[0])) == encoder.encode(Schema(tables[1])))
+    }
+
+    /// What these columns are without their kinds.
+    private static let withoutKinds: [Column] = [
+        .integer("done"), .text("tags"), .text("due"), .text("price"), .text("owner"), .text("title"),
+    ]
+
+    /// The kinds are only for who reads the entries.
+    @Test(arguments: [false, true]) func queueOnDiskIsThatWithoutKinds(_ isDirect: Bool) async throws {
+        var queues: [[String]] = []
+        for columns in [Self.columns, Self.withoutKinds] {
+            let table = Table(name: "todos", columns: columns, trackPreviousValues: .init(), direct: isDirect)
+            queues.append(
+                try await withMemoryDatabase(Schema(table)) { database in
+                    for example in Self.cases where !isDirect || example.isOfItsType {
+                        try await database.execute(
+                            "INSERT INTO todos (id, \(example.column)) VALUES ('1', \(example.stored))"
+                        )
+                        try await database.execute("UPDATE todos SET title = 'x', due = '2026-11-22 18:44:46'")
+                        try await database.execute("DELETE FROM todos")
+                    }
+                    return try await database.getAll("SELECT data FROM ps_crud ORDER BY id") {
+                        try $0.getString(index: 0)
+                    }
+                }
+            )
+        }
+        #expect(queues[0] == queues[1])
+        #expect(queues[0].count >= 45)
     }
 }
