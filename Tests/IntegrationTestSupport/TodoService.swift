@@ -13,6 +13,20 @@ package final class TodoService: Sendable {
         Table(name: "todos", columns: [.text("list_id"), .text("title"), .integer("done")])
     )
 
+    /// ``schema`` with direct tables, whose constraints all rows of the tests meet.
+    package static let directSchema = Schema(
+        Table(name: "lists", columns: [.text("owner_id"), .text("name", .notNull)], direct: true),
+        Table(
+            name: "todos",
+            columns: [
+                .text("list_id", .references("lists", onDelete: .cascade)), .text("title"),
+                .integer("done", .notNull, .default("0"), .check("done IN (0, 1)")),
+            ],
+            indexes: [.ascending(name: "by_list", column: "list_id"), .fullText(columns: ["title"])],
+            direct: true
+        )
+    )
+
     package static let syncConfig = """
         config: {edition: 3}
         streams:
@@ -101,9 +115,9 @@ package final class TodoService: Sendable {
     }
 
     /// A client with its own file.
-    package func client(_ name: String) -> any PowerSyncDatabaseProtocol {
+    package func client(_ name: String, schema: Schema = TodoService.schema) -> any PowerSyncDatabaseProtocol {
         PowerSyncDatabase(
-            schema: Self.schema,
+            schema: schema,
             dbFilename: folder.appending(path: "\(name).db").path,
             logger: DefaultLogger(minSeverity: .fault)
         )

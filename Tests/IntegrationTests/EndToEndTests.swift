@@ -16,8 +16,10 @@ struct EndToEndTests {
     private static let transports: [SyncTransportMethod] = [.http, .webSocket]
 
     /// Ways in which lines travel: BSON and NDJSON over HTTP, BSON over WebSocket.
-    private static let ways: [(ServiceConfiguration.ResponseFormats, SyncTransportMethod)] = [
-        (.all, .http), (.ndjsonOnly, .http), (.all, .webSocket),
+    ///
+    /// The rows are in views, or in direct tables.
+    private static let ways: [(ServiceConfiguration.ResponseFormats, SyncTransportMethod, isDirect: Bool)] = [
+        (.all, .http, false), (.all, .http, true), (.ndjsonOnly, .http, false), (.all, .webSocket, false),
     ]
 
     private static func options(_ transport: SyncTransportMethod) -> ConnectOptions {
@@ -30,10 +32,16 @@ struct EndToEndTests {
     @Test(arguments: ways)
     func offlineWritesReachTheSourceAndOtherClients(
         formats: ServiceConfiguration.ResponseFormats,
-        transport: SyncTransportMethod
+        transport: SyncTransportMethod,
+        isDirect: Bool
     ) async throws {
         let options = Self.options(transport)
-        let (first, second, stranger) = (service.client("first"), service.client("second"), service.client("stranger"))
+        let schema = isDirect ? TodoService.directSchema : TodoService.schema
+        // Each kind of client sees what the other has written.
+        let (first, second, stranger) = (
+            service.client("first", schema: schema), service.client("second"),
+            service.client("stranger", schema: schema)
+        )
         try await first.writeTransaction { transaction in
             try transaction.execute(
                 sql: "INSERT INTO lists(id, owner_id, name) VALUES ('l1', 'anna', 'Groceries')",
@@ -64,11 +72,31 @@ struct EndToEndTests {
             try await first.waitForRows(of: "lists", toEqual: [["l2", "anna", "Work"]])
             try await first.waitForRows(of: "todos", toEqual: [])
             try await stranger.waitForRows(of: "todos", toEqual: [["t1", "l1", "Milk 🥛", "1"]])
+            if isDirect {
+                // What a constraint refuses is not queued; what a statement of SQL changes is.
+                await #expect(throws: PowerSyncError.self) { try await stranger.execute("UPDATE todos SET done = 7") }
+                try await stranger.execute(
+                    """
+                    INSERT INTO todos (id, list_id, title) VALUES ('t1', 'l1', 'x'), ('t2', 'l1', 'Bread')
+                    ON CONFLICT (id) DO UPDATE SET done = 0
+                    """
+                )
+                try await stranger.waitForEmptyQueue()
+                try await second.waitForRows(of: "lists", toEqual: [["l2", "anna", "Work"]])
+                let found = try await stranger.getAll("SELECT id FROM todos_fts WHERE todos_fts MATCH 'milk OR bread'")
+                {
+                    try $0.getString(index: 0)
+                }
+                #expect(Set(found) == ["t1", "t2"])
+            }
             for client in [first, second, stranger] {
                 try await client.close()
             }
         }
-        #expect(try await service.sourceRows("todos") == [["t1", "l1", "Milk 🥛", "1"]])
+        let todos: [[String?]] =
+            isDirect
+            ? [["t1", "l1", "Milk 🥛", "0"], ["t2", "l1", "Bread", "0"]] : [["t1", "l1", "Milk 🥛", "1"]]
+        #expect(try await service.sourceRows("todos") == todos)
     }
 
     @Test(arguments: transports)
