@@ -54,7 +54,7 @@ import Testing
 
     /// The tables of which an established SDK uses the file as raw tables.
     enum Variant: CaseIterable {
-        case plain, metadata, previousValues, previousValuesOfChanges, emptyUpdatesIgnored, fullText, everything
+        case plain, metadata, previousValues, previousValuesOfChanges, emptyUpdatesIgnored, everything
 
         var todos: Table {
             let previous: TrackPreviousValuesOptions? =
@@ -66,8 +66,7 @@ import Testing
             return Table(
                 name: "todos",
                 columns: DirectTableTests.todos.columns,
-                indexes: DirectTableTests.todos.indexes
-                    + ([.fullText, .everything].contains(self) ? [.fullText(columns: ["title"])] : []),
+                indexes: DirectTableTests.todos.indexes,
                 trackMetadata: [.metadata, .everything].contains(self),
                 trackPreviousValues: previous,
                 ignoreEmptyUpdates: [.emptyUpdatesIgnored, .everything].contains(self),
@@ -120,13 +119,6 @@ import Testing
             }
         #expect(entry.previousValues == previous)
         #expect(entry.opData == ["title": "Pepper"])
-        let found =
-            variant.todos.indexes.count == 2
-            ? try await texts(
-                "SELECT id FROM todos_fts WHERE todos_fts MATCH 'bread OR salt OR pepper' ORDER BY id",
-                database
-            ) : ["1", "2"]
-        #expect(found == ["1", "2"])
         #expect(try await operations(database) == ["PATCH todos 2"])
         #expect(try await texts("SELECT sql FROM sqlite_master ORDER BY name", database) == objects)
         try await database.updateSchema(schema: schema)
