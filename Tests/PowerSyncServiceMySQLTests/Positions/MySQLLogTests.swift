@@ -1,5 +1,6 @@
 import Foundation
 import MySQLTestSupport
+import NIOConcurrencyHelpers
 import PowerSyncMySQLConnection
 import PowerSyncServiceCore
 import PowerSyncTesting
