@@ -25,36 +25,6 @@ import Testing
         try await harness.database.close()
     }
 
-    /// A seed of another service has the same user, and buckets of the same names with operations that this one never had.
-    @Test(arguments: [2, 9] as [Int64])
-    func ofAnotherServiceNothingRemains(_ lastOpID: Int64) async throws {
-        let fixture = try await SeedFixture()
-        let harness = try await fixture.harness("app.db", user: SeedFixture.user)
-        let stream = try await harness.connectAndAccept()
-        // What it shows until the service has answered is what the seed has.
-        #expect(stream.request.buckets == [.init(name: BucketName("a"), after: OpID(3))])
-        harness.date.advance(by: 60)
-        // The service sends what comes after operation 3, as if the others were its own.
-        let all: [PowerSyncCoreTestSupport.Operation] = [
-            .put(2, "theirs2", 23, type: "lists", data: #"{"name":"x"}"#),
-            .put(9, "theirs9", 77, type: "lists", data: #"{"name":"y"}"#),
-        ]
-        let operations = all.filter { $0.opID <= lastOpID }
-        let checkpoint = SyncLine.checkpoint(
-            lastOpID,
-            [.bucket("a", checksum: lastOpID == 9 ? 100 : 23, count: Int64(operations.count))]
-        )
-        stream.send(checkpoint, .data(.line("a", operations.filter { $0.opID > 3 })), .done)
-        let next = try await harness.acceptNext()
-        #expect(next.request.buckets.isEmpty)
-        next.send(checkpoint, .data(.line("a", operations)), .done)
-        try await harness.wait { $0.lastSyncedAt == harness.date.now }
-        #expect(try await harness.database.listIDs() == Array(["theirs2", "theirs9"].prefix(operations.count)))
-        #expect(try await harness.integer("SELECT count(*) FROM ps_oplog") == operations.count)
-        #expect(try await harness.integer("SELECT count(*) FROM ps_untyped") == 0)
-        try await harness.database.close()
-    }
-
     @Test(arguments: ["bert", "Anna", nil])
     func ofAnotherUserNothingIsShown(_ user: String?) async throws {
         let fixture = try await SeedFixture()
