@@ -174,8 +174,8 @@ package struct MySQLScenario: ReplicationScenario {
     /// Looks at checkpoints while `body` runs, as a client does: those that are made while one is looked at count as one.
     ///
     /// - Parameters:
-    ///   - look: Gets the rows of a bucket at each checkpoint.
     ///   - bucket: The bucket.
+    ///   - look: Gets the rows of the bucket at each checkpoint.
     ///   - body: What is done meanwhile.
     /// - Throws: What `body` throws, and errors of the storage.
     package func looking(

@@ -247,6 +247,7 @@ extension MySQLScenario {
     /// - Parameters:
     ///   - queries: For each table the names of some columns, and a query for the ids of rows with the values of these columns.
     ///   - comment: When this is.
+    /// - Throws: Errors of the server and of the storage.
     fileprivate func expectSameRows(
         as queries: [(table: String, columns: [String], sql: String)],
         _ comment: Comment

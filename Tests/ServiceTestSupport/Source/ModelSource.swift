@@ -97,8 +97,9 @@ package final class ModelSource: ReplicationSource, RowReadingSource {
     private let maximumPresentBytes: Int
     /// How many transactions a reader delivers at once, if there are so many.
     private let transactionsAtOnce: Int
-    /// How many transactions a state shows, of which rows are read, besides those that it has to, if there are so many; it is kept until it is
-    /// let go of. `nil` for the newest state each time.
+    /// How many transactions a state shows, of which rows are read, besides those that it has to.
+    ///
+    /// If there are so many; it is kept until it is let go of. `nil` for the newest state each time.
     private let statesAhead: Int?
     /// How many transactions the state shows that rows were read of.
     private let shown = NIOLockedValueBox(0)

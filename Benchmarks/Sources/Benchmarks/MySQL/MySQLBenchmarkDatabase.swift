@@ -103,7 +103,8 @@ final class MySQLBenchmarkDatabase: Sendable {
                     var written = 0
                     while ContinuousClock.now < end {
                         let id = Int.random(in: 0..<rows)
-                        try await client.execute("UPDATE todos SET done = NOT done, list = \(written % 1000) WHERE id = \(id)")
+                        let list = written % 1000
+                        try await client.execute("UPDATE todos SET done = NOT done, list = \(list) WHERE id = \(id)")
                         written += 1
                     }
                     return written
