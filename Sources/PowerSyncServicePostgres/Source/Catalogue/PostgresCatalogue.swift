@@ -225,10 +225,8 @@ extension TableFingerprint {
         add(row.fields[3], to: .rewrite)
         // The key by its constraint: REINDEX CONCURRENTLY makes another index of it, and is no change.
         for field in row.fields[4...5] { add(field, to: .identity) }
-        for field in [row.fields[6], row.fields[8]] { add(field, to: .publication) }
-        // A table that the publication has lost and got again, be it with another list of columns, and options that are others: changes may
-        // have been left out for a moment.
-        for field in [row.fields[7], row.fields[9]] { add(field, to: .options) }
+        for field in row.fields[6...8] { add(field, to: .publication) }
+        add(row.fields[9], to: .options)
         // A table that was not published for a while, with its schema or its partitioned table, comes back as it was.
         if let schemas = row.fields[16] { add(schemas, to: .publication) }
         if let roots = row.fields[17] { add(roots, to: .partitions) }
