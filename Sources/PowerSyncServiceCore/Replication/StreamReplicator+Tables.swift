@@ -25,7 +25,7 @@ extension StreamReplicator {
         var obstacles: [TableObstacle] = []
         for descriptor in tables.described {
             var resolved = try await writer.resolveTable(descriptor)
-            if resolved.table.isSnapshotDone, !resolved.outdated.isEmpty, resolved.earlier.isEmpty {
+            if resolved.table.isSnapshotDone, !resolved.outdated.isEmpty, resolved.earlier == nil {
                 // It was left out in the meantime in another form, and its changes were not followed.
                 try await remove([resolved.table] + resolved.outdated, for: tables.described, from: &writer, followed)
                 resolved = try await writer.resolveTable(descriptor)
@@ -33,9 +33,8 @@ extension StreamReplicator {
             if resolved.table.descriptor != descriptor {
                 resolved = try await takeColumns(of: descriptor, resolved, from: &writer, progress)
             }
-            let earlier = resolved.earlier
-            if try await takeRows(of: earlier, into: &resolved.table, writer: &writer) {
-                kept.formUnion(earlier.map(\.id))
+            if let earlier = resolved.earlier, try await takeRows(of: earlier, into: &resolved.table, writer: &writer) {
+                kept.insert(earlier.id)
             }
             guard !resolved.table.isSnapshotDone, let obstacle = try await source.obstacle(to: descriptor) else {
                 tables.read.append(resolved.table)
@@ -95,17 +94,16 @@ extension StreamReplicator {
     /// Keeps the rows of a table that the change stream names by other columns now: they are read beside it, to find what is stored of each.
     ///
     /// - Parameters:
-    ///   - earlier: The records of the table as it was, the newest one first.
+    ///   - earlier: The record of the table as it was.
     ///   - table: The record of the table as it is.
     ///   - writer: The writer.
-    /// - Returns: Whether the rows are kept; `false` when there are none, or the table cannot be read now.
+    /// - Returns: Whether the rows are kept; `false` when the table cannot be read now.
     /// - Throws: An error of the source or the storage, or `CancellationError`.
     private func takeRows(
-        of earlier: [SourceTable],
+        of earlier: SourceTable,
         into table: inout SourceTable,
         writer: inout any BucketStorageWriter
     ) async throws -> Bool {
-        guard let newest = earlier.first else { return false }
         // It was begun before.
         if table.isSnapshotDone { return true }
         guard try await source.obstacle(to: table.descriptor) == nil else { return false }
@@ -113,7 +111,7 @@ extension StreamReplicator {
             "The source names the rows of a table by other columns: they are read beside the change stream, and kept",
             metadata: [
                 LogKey.table: "\(table.descriptor.name)",
-                LogKey.changed: "\(table.descriptor.changes(since: newest.descriptor).joined(separator: ", "))",
+                LogKey.changed: "\(table.descriptor.changes(since: earlier.descriptor).joined(separator: ", "))",
             ]
         )
         table = try await writer.takeRows(of: earlier, into: table)

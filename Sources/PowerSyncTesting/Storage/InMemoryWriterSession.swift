@@ -117,7 +117,7 @@ struct InMemoryWriterTransaction: WriterTransaction {
 extension InMemoryBucketStorage.Stream {
     /// The write path of docs/service.md "Rows and operations".
     ///
-    /// - Returns: Whether the row may be one that its table has of earlier records, and was not found.
+    /// - Returns: Whether the row may be one that its table has of an earlier record, and was not found.
     fileprivate mutating func apply(_ record: PendingRecord, _ lastOp: inout OpID) -> Bool {
         let before = InMemoryBucketStorage.RowKey(table: record.tableID, key: record.beforeKey)
         if record.skipsStoredRow, rows[before] != nil { return false }
@@ -127,14 +127,12 @@ extension InMemoryBucketStorage.Stream {
             return false
         }
         var isUnmatched = false
-        if rows[before] == nil {
-            let places = record.earlier.compactMap { earlier in
-                earlier.key.map { InMemoryBucketStorage.RowKey(table: earlier.tableID, key: $0) }
-            }
-            if let place = places.first(where: { rows[$0] != nil }) {
-                rows[before] = rows.removeValue(forKey: place)
+        if rows[before] == nil, let earlier = record.earlier {
+            let place = earlier.key.map { InMemoryBucketStorage.RowKey(table: earlier.tableID, key: $0) }
+            if let place, let row = rows.removeValue(forKey: place) {
+                rows[before] = row
             } else {
-                isUnmatched = !record.earlier.allSatisfy(\.isKnown)
+                isUnmatched = !earlier.isKnown
             }
         }
         guard let content = record.content else {

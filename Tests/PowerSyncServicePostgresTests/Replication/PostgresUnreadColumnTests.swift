@@ -133,35 +133,6 @@ import Testing
         try await scenario.expectSameRowsAsAFreshCopy()
     }
 
-    /// The publication gets another form again and again before the rows have been read with the first one.
-    @Test func formsThatFollowEachOtherCopyNothing() async throws {
-        var scenario = try scenario()
-        let held = HeldSource(scenario.source)
-        scenario.front = held
-        try await scenario.replicating { [scenario] in
-            try await scenario.caughtUp()
-            let copied = try #require(scenario.storage.feed.current)
-            held.hold("lists", afterRows: 0)
-            for _ in 0..<3 {
-                let seen = held.waitCount
-                try scenario.database.run(
-                    "ALTER PUBLICATION powersync SET (publish = 'insert, update, delete, truncate')"
-                )
-                try await held.copyWaits(after: seen)
-            }
-            // Clients are served meanwhile.
-            try scenario.database.run("UPDATE lists SET name = 'held' WHERE id = 'a'")
-            try await scenario.caughtUp()
-            #expect(scenario.storage.feed.current?.opID.rawValue == copied.opID.rawValue + 1)
-            held.release()
-            try await scenario.caughtUpWithTables()
-            #expect(scenario.storage.feed.current?.opID.rawValue == copied.opID.rawValue + 1)
-            #expect(Self.copies(scenario) == 1)
-        }
-        try await scenario.expectSameRowsAsAFreshCopy()
-        #expect(!scenario.log.lines.contains { $0.contains("has another form") })
-    }
-
     @Test func aCopyGoesOnWithoutAColumnThatNobodyReads() async throws {
         let scenario = try scenario()
         try scenario.database.run(

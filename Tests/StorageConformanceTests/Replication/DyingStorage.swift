@@ -90,7 +90,7 @@ struct DyingStorage<Storage: BucketStorage>: ForwardingStorage {
             try await life.call { try await writer.setColumns(columns, of: table, outdates: outdates) }
         }
 
-        mutating func takeRows(of earlier: [SourceTable], into table: SourceTable) async throws -> SourceTable {
+        mutating func takeRows(of earlier: SourceTable, into table: SourceTable) async throws -> SourceTable {
             try await life.call { try await writer.takeRows(of: earlier, into: table) }
         }
 

@@ -52,19 +52,19 @@ package protocol BucketStorageWriter {
         outdates: Bool
     ) async throws -> SourceTable
 
-    /// Makes the record of a table that has rows of earlier records (``ResolvedTable/earlier``) one that counts as copied, and whose rows
+    /// Makes the record of a table that has rows of an earlier record (``ResolvedTable/earlier``) one that counts as copied, and whose rows
     /// are to be read again beside the change stream.
     ///
-    /// What is stored of a row goes from an earlier record to this one when the row is saved, without an operation if it is the same.
+    /// What is stored of a row goes from the earlier record to this one when the row is saved, without an operation if it is the same.
     /// A row that is deleted, or gets another primary key, before it has been read cannot be found: from then on no checkpoint is made
-    /// until ``markFilled(_:forConfig:)``, which removes what is left of the earlier records.
+    /// until ``markFilled(_:forConfig:)``, which removes what is left of the earlier record.
     ///
     /// - Parameters:
-    ///   - earlier: The earlier records.
+    ///   - earlier: The earlier record.
     ///   - table: A record from ``resolveTable(_:)``.
     /// - Returns: The record as it is from now on.
     /// - Throws: An error of the database.
-    mutating func takeRows(of earlier: [SourceTable], into table: SourceTable) async throws -> SourceTable
+    mutating func takeRows(of earlier: SourceTable, into table: SourceTable) async throws -> SourceTable
 
     /// Adds changes of a table, in the order of the source.
     ///
@@ -214,14 +214,14 @@ package struct ResolvedTable: Sendable {
     package var table: SourceTable
     /// Records of earlier tables, to be dropped.
     package var outdated: [SourceTable]
-    /// Those of ``outdated`` whose rows ``table`` takes, or may take from now on: records of the same rows under another replica identity,
-    /// or with other publication options; the newest one first.
+    /// The one of ``outdated`` whose rows ``table`` takes, or may take from now on: the record of the same rows under another replica
+    /// identity; `nil` when there is none.
     ///
-    /// None when the changes of one of them may not have been followed.
-    package var earlier: [SourceTable] = []
+    /// There is none either when its changes may not have been followed.
+    package var earlier: SourceTable?
 
     /// Creates a result.
-    package init(table: SourceTable, outdated: [SourceTable], earlier: [SourceTable] = []) {
+    package init(table: SourceTable, outdated: [SourceTable], earlier: SourceTable? = nil) {
         self.table = table
         self.outdated = outdated
         self.earlier = earlier
@@ -248,21 +248,15 @@ package struct ResolvedTable: Sendable {
         // Beside one with the present columns, one with others is of a time before, and was not followed since.
         let compatible =
             same.isEmpty && !hasItsColumns ? candidates.filter { $0.descriptor.isSame(as: descriptor) } : same
-        let copied = compatible.filter(\.isSnapshotDone)
-        // A record of which another one takes the rows is not followed any more, be the table again what it was then.
-        let isTaken = candidates.contains { other in
-            other.isSnapshotDone && other.isOutdated && !other.descriptor.isSame(as: descriptor)
-                && descriptor.hasSameRows(as: other.descriptor)
-        }
-        let kept = copied.first(where: \.isOutdated) ?? (isTaken ? nil : copied.first ?? compatible.first)
+        let kept = compatible.first(where: \.isSnapshotDone) ?? compatible.first
         table = kept ?? SourceTable(id: makeID(), descriptor: descriptor)
         outdated = candidates.filter { $0.id != kept?.id }
         // A record that was stored and not copied is of a table that was left out: the changes of the earlier one were not followed.
         let mayTakeRows = kept.map { $0.isSnapshotDone && $0.isOutdated } ?? true
-        guard mayTakeRows, outdated.allSatisfy({ $0.isSnapshotDone && descriptor.hasSameRows(as: $0.descriptor) })
+        guard mayTakeRows, outdated.count == 1, let last = outdated.first, last.isSnapshotDone, !last.isOutdated,
+            descriptor.hasSameRows(as: last.descriptor)
         else { return }
-        // The newest one may still be taking rows of those before it, which nothing else does.
-        earlier = outdated.sorted { ($0.isOutdated ? 0 : 1, $0.id) < ($1.isOutdated ? 0 : 1, $1.id) }
-        if kept != nil { table.earlier = earlier.map { SourceTable.Earlier($0) } }
+        earlier = last
+        if kept != nil { table.earlier = SourceTable.Earlier(last) }
     }
 }

@@ -118,8 +118,6 @@ package struct SourceTableDescriptor: Sendable, Hashable {
         // Another form of the same key may have been another key for a while.
         if identity != earlier.identity { other.form[Self.identityInForm] = form[Self.identityInForm] }
         (other.identity, other.primaryKey) = (identity, primaryKey)
-        // The change stream of a publication names the columns of rows: those that are others are read again with the rest of the rows.
-        if form[Self.optionsInForm] != nil { other.columns = columns }
         other.form[Self.optionsInForm] = form[Self.optionsInForm]
         return self == other
     }
@@ -214,11 +212,10 @@ package struct SourceTable: Sendable, Hashable {
     package var isOutdated: Bool
     /// How far the rows have been read beside the change stream, for a new part of a sync config or because they are outdated.
     package var fill: Fill?
-    /// The records of the same table as it was before, with another identity or publication options, from which rows are taken as they are
-    /// met; several when the table has changed again before all were.
+    /// The record of the same table with another identity, from which rows are taken as they are met; `nil` when there is none.
     ///
-    /// All records are stored; that they belong together is found again by their descriptors (``ResolvedTable``).
-    package var earlier: [Earlier] = []
+    /// Both records are stored; that they belong together is found again by their descriptors (``ResolvedTable``).
+    package var earlier: Earlier?
 
     /// The record of a table before its change stream named rows by other columns.
     package struct Earlier: Sendable, Hashable {

@@ -72,13 +72,13 @@ package struct BucketWriter<Session: WriterSession>: BucketStorageWriter {
         return resolved
     }
 
-    package mutating func takeRows(of earlier: [SourceTable], into table: SourceTable) async throws -> SourceTable {
+    package mutating func takeRows(of earlier: SourceTable, into table: SourceTable) async throws -> SourceTable {
         try await change(table.id, "keeping the rows of a table") { table in
             table.isSnapshotDone = true
             table.isOutdated = true
             // What the copy has seen of the change stream.
-            table.lastSnapshotKey = earlier.first?.lastSnapshotKey
-            table.earlier = earlier.map { SourceTable.Earlier($0) }
+            table.lastSnapshotKey = earlier.lastSnapshotKey
+            table.earlier = SourceTable.Earlier(earlier)
         } ?? table
     }
 
@@ -126,13 +126,15 @@ package struct BucketWriter<Session: WriterSession>: BucketStorageWriter {
 
     /// Allows checkpoints again, if no table has an earlier record any more.
     private func didTakeRows() {
-        guard tables.values.allSatisfy(\.earlier.isEmpty) else { return }
+        guard !tables.values.contains(where: { $0.earlier != nil }) else { return }
         hasUnmatched.withLockedValue { $0 = false }
     }
 
     package mutating func truncate(_ table: SourceTable, touch: @Sendable () -> Void) async throws {
         try await flush()
-        for earlier in earlierRecords(of: table) { try await removeRows(of: earlier, touch: touch) }
+        if let earlier = tables[table.id]?.earlier.flatMap({ tables[$0.id] }) {
+            try await removeRows(of: earlier, touch: touch)
+        }
         try await removeRows(of: table, touch: touch)
     }
 
@@ -169,16 +171,11 @@ package struct BucketWriter<Session: WriterSession>: BucketStorageWriter {
         }
     }
 
-    /// The record of a table, with the earlier ones from which it takes rows now.
+    /// The record of a table, with the earlier one from which it takes rows now.
     private func asStored(_ table: SourceTable) -> SourceTable {
         var table = table
-        table.earlier = tables[table.id]?.earlier ?? []
+        table.earlier = tables[table.id]?.earlier
         return table
-    }
-
-    /// The records from which a table takes rows now.
-    private func earlierRecords(of table: SourceTable) -> [SourceTable] {
-        asStored(table).earlier.compactMap { tables[$0.id] }
     }
 
     package mutating func beginTransaction(endingAt lsn: LSN) {
@@ -291,12 +288,11 @@ package struct BucketWriter<Session: WriterSession>: BucketStorageWriter {
         }
         try await flush()
         // All rows that there are have been met: the others are gone.
-        let earlier = earlierRecords(of: table)
-        if !earlier.isEmpty {
-            for earlier in earlier { try await drop(earlier, touch: {}) }
-            // What evaluates its rows knows of the earlier records.
+        if let earlier = tables[table.id]?.earlier.flatMap({ tables[$0.id] }) {
+            try await drop(earlier, touch: {})
+            // What evaluates its rows knows of the earlier record.
             pending.forget(table)
-            tables[table.id]?.earlier = []
+            tables[table.id]?.earlier = nil
             didTakeRows()
         }
         try await change(table.id, activity) { table in

@@ -42,8 +42,8 @@ package struct PendingRecord: Sendable {
     /// Whether the record is a write checkpoint that a row has told, and what is stored stays if its number is not smaller: the numbers
     /// are those of the hashes of ``Content/entries``.
     package var keepsLargerNumber = false
-    /// Where the row may be stored if it is not stored by its identity.
-    package var earlier: [Earlier] = []
+    /// Where the row may be stored if it is not stored by its identity; `nil` when it is nowhere else.
+    package var earlier: Earlier?
     /// The estimated bytes of the operations.
     package var size: Int
     /// Why the row is not stored as it should be.

@@ -11,8 +11,8 @@ package struct RecordBuilder: Sendable {
     private var identity: KeyColumns
     /// The primary key, if rows are known by other columns.
     private var primaryKey: KeyColumns?
-    /// The identities in the earlier records of the table.
-    private var earlier: [KeyColumns]
+    /// The identity in the earlier record of the table.
+    private var earlier: KeyColumns?
     /// The columns of the foreign keys by which rows are found.
     private let references: [[String]]
     private let maximumDataBytes: Int
@@ -67,14 +67,12 @@ package struct RecordBuilder: Sendable {
             skipsStoredRow: mode == .snapshot,
             size: 64
         )
-        for (number, place) in table.earlier.enumerated() {
+        if let place = table.earlier {
             let hasSameKey = place.identity == identityNames
-            record.earlier.append(
-                PendingRecord.Earlier(
-                    tableID: place.id,
-                    key: hasSameKey ? beforeKey : change.row.map { earlier[number].id(of: $0) },
-                    isKnown: hasSameKey || change.isNew
-                )
+            record.earlier = PendingRecord.Earlier(
+                tableID: place.id,
+                key: hasSameKey ? beforeKey : change.row.flatMap { earlier?.id(of: $0) },
+                isKnown: hasSameKey || change.isNew
             )
         }
         guard let row = change.row, let newKey else { return record }

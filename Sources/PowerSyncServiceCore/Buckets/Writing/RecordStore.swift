@@ -91,7 +91,7 @@ package struct RecordStore<Tables: RecordTables> {
         }
         // What was in another place, or is in none, is not stored where the row is now.
         var isInPlace = existing != nil
-        if existing == nil, !record.earlier.isEmpty { existing = try take(record.earlier) }
+        if existing == nil, let earlier = record.earlier { existing = try take(earlier) }
         guard let content = record.content else {
             try remove(existing, of: row)
             return
@@ -108,18 +108,17 @@ package struct RecordStore<Tables: RecordTables> {
         if !isInPlace || state != existing { try tables.store(state, of: newRow) }
     }
 
-    /// Takes what one of the earlier records of a table has of a row.
-    private mutating func take(_ earlier: [PendingRecord.Earlier]) throws -> StoredRow? {
-        for record in earlier {
-            guard let key = record.key else { continue }
-            let place = SourceRowKey(record.tableID, number: try tables.number(of: record.tableID), key: key)
+    /// Takes what the earlier record of a table has of a row.
+    private mutating func take(_ earlier: PendingRecord.Earlier) throws -> StoredRow? {
+        if let key = earlier.key {
+            let place = SourceRowKey(earlier.tableID, number: try tables.number(of: earlier.tableID), key: key)
             if var state = try tables.row(place) {
                 state.origin = StoredRow.Origin(state.owner(at: place))
                 try tables.delete(place)
                 return state
             }
         }
-        if !earlier.allSatisfy(\.isKnown) { hasUnmatched = true }
+        if !earlier.isKnown { hasUnmatched = true }
         return nil
     }
 

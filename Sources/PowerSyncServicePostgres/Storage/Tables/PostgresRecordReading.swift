@@ -32,7 +32,7 @@ final class PostgresRecordReading {
     init(_ records: [PendingRecord], in schema: String) {
         // By bytes: to Swift, some texts are equal that are not the same.
         var names = Set(
-            records.flatMap { [$0.tableID] + $0.earlier.map(\.tableID) }.map { Array($0.utf8) }
+            records.flatMap { [$0.tableID, $0.earlier?.tableID].compactMap(\.self) }.map { Array($0.utf8) }
         )
         var (bucketNames, lookupNames) = (Set<BucketName>(), Set<ParameterLookup>())
         var expected = 0
@@ -52,11 +52,10 @@ final class PostgresRecordReading {
         buckets = PostgresInterning(bucketNames, in: "\(schema).buckets") { Array($0.rawValue.utf8) }
         lookups = PostgresInterning(lookupNames, in: "\(schema).lookups") { Array($0.rawValue.utf8) }
         expectedOperations = expected
-        for record in records where record.readsStoredRow || !record.earlier.isEmpty {
+        for record in records where record.readsStoredRow || record.earlier != nil {
             let tableID = Array(record.tableID.utf8)
             rows.insert(Row(tableID: tableID, key: record.beforeKey))
-            for earlier in record.earlier {
-                guard let key = earlier.key else { continue }
+            if let earlier = record.earlier, let key = earlier.key {
                 rows.insert(Row(tableID: Array(earlier.tableID.utf8), key: key))
             }
             if let content = record.content, content.primaryKey != nil {
