@@ -25,8 +25,8 @@ extension LibPQ {
     ///
     /// - Parameters:
     ///   - statements: With their arguments.
-    ///   - preparing: Whether those that come again are prepared, if no pooler stands before the server. Then the session may have lost what
-    ///     was prepared, and the error of that is one after which a repetition helps (``PostgresError/repeatingConflicts(_:)``).
+    ///   - preparing: Whether those that come again are prepared. Then the session may have lost what was prepared, and the error of that
+    ///     is one after which a repetition helps (``PostgresError/repeatingConflicts(_:)``).
     ///   - timeout: How long the server may take for each of them.
     ///   - activity: What is being done, for errors.
     ///   - body: Gets the rows, and which statement they are of.
@@ -100,7 +100,7 @@ extension LibPQ {
         _ activity: String
     ) throws -> [Command.Kind] {
         let use =
-            preparing && isDirect
+            preparing
             ? prepared.use(
                 PreparedStatements.Key(statement),
                 byteCount: statement.arguments.reduce(0) { $0 + ($1.bytes?.count ?? 0) },

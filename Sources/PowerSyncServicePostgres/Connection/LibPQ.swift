@@ -55,11 +55,6 @@ import PowerSyncServiceCore
     }
 
     private(set) var connection: OpaquePointer?
-    /// Whether no pooler stands before the server.
-    ///
-    /// Statements are prepared only then: a pooler may give them to a session that does not have them, or close the connection because it has
-    /// not seen them itself, and nothing would tell that there is no session any more.
-    var isDirect = false
     /// What the session has prepared.
     var prepared = PreparedStatements()
     private let poll: WakeablePoll

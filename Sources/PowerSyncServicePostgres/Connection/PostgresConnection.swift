@@ -86,11 +86,8 @@ package final class PostgresConnection: Sendable {
     private static func prepare(_ libpq: LibPQ, _ statement: String, until deadline: ContinuousClock.Instant) throws {
         for attempt in 1... {
             do {
-                let statements = "\(statement); SELECT pg_backend_pid()"
-                try libpq.send(statements, nil, until: deadline, "preparing a connection")
-                let rows = try libpq.receiveAll(until: deadline, "preparing a connection")
-                // A server says by which number its process is known, a pooler says another one.
-                libpq.isDirect = rows.first?.first.flatMap(\.self) == "\(libpq.process)"
+                try libpq.send(statement, nil, until: deadline, "preparing a connection")
+                _ = try libpq.receiveAll(until: deadline, "preparing a connection")
                 return
             } catch let error as PostgresError {
                 guard error.sqlState == PostgresError.SQLState.queryCanceled, attempt < 10 else { throw error }

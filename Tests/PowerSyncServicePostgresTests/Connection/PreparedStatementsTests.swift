@@ -99,8 +99,8 @@ import Testing
         }
     }
 
-    private func prepared(_ other: PostgresConnection? = nil) async throws -> [String] {
-        try await (other ?? connection).query(
+    private func prepared() async throws -> [String] {
+        try await connection.query(
             "SELECT statement FROM pg_prepared_statements ORDER BY prepare_time",
             activity: "testing"
         ).compactMap(\.first).compactMap(\.self)
@@ -120,23 +120,6 @@ import Testing
         // Nobody would repeat it.
         _ = try await run(preparing: false) { db in for _ in 0..<3 { try db.run("SELECT 2") } }
         #expect(try await prepared() == [sql])
-    }
-
-    /// Some poolers keep prepared statements themselves, and close a connection that names another one.
-    @Test(.enabled(if: !TestPooler.isUnwanted, "POWERSYNC_NO_PROXIES is set"), arguments: TestPooler.Mode.allCases)
-    func nothingIsPreparedBehindAPooler(_ mode: TestPooler.Mode) async throws {
-        let pooler = try TestPooler(mode)
-        let pooled = try await PostgresConnection.open(PostgresConnectionString(pooler.uri(of: database.name)))
-        for number in Int64(1)...4 {
-            let next = try await pooled.statements(
-                "testing",
-                in: PostgresStorageSchema(name: "public"),
-                preparing: true
-            ) { try $0.one("SELECT $1 + 1", [.integer(number)]) { try $0.integer(0) } }
-            #expect(next == number + 1)
-        }
-        #expect(try await prepared(pooled) == [])
-        pooled.close()
     }
 
     @Test func theSameStatementTwiceInOneRoundTrip() async throws {
