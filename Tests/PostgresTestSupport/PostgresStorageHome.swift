@@ -1,4 +1,3 @@
-import Foundation
 package import Logging
 import NIOConcurrencyHelpers
 package import PowerSyncServiceCore
@@ -19,28 +18,15 @@ package final class PostgresStorageHome: StorageHome {
     package let database: TestDatabase
     private let leases = NIOLockedValueBox<[ReplicationStreamID: WriterLease]>([:])
 
-    /// The port of a proxy before the server, if there is one.
-    private let port: Int?
-
     /// Makes a database.
-    ///
-    /// - Parameter port: Where the storage connects to, if that is a proxy on a port of this machine, without encryption.
-    /// - Throws: `TestDatabase.Failure`, which says what to do when there is no server.
-    package init(port: Int? = nil) throws {
+    package init() throws {
         folder = try TemporaryFolder()
         database = try TestDatabase()
-        self.port = port
     }
 
     /// What the storage is opened with.
     package var settings: PostgresBucketStorage.Settings {
-        var connection = database.connectionString
-        if let port, var address = URLComponents(string: database.uri) {
-            address.port = port
-            address.query = "sslmode=disable&gssencmode=disable"
-            connection = PostgresConnectionString(address.string ?? database.uri)
-        }
-        var settings = PostgresBucketStorage.Settings(connection: connection)
+        var settings = PostgresBucketStorage.Settings(connection: database.connectionString)
         settings.defaultTableSchema = "main"
         return settings
     }

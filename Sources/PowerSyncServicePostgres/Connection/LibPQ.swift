@@ -55,8 +55,6 @@ import PowerSyncServiceCore
     }
 
     private(set) var connection: OpaquePointer?
-    /// What the session has prepared.
-    var prepared = PreparedStatements()
     private let poll: WakeablePoll
     private let interrupted = NIOLockedValueBox(false)
 
@@ -192,6 +190,19 @@ import PowerSyncServiceCore
         try flush(until: deadline, activity)
     }
 
+    /// Sends a statement whose parameters and results have their binary form.
+    func send(
+        _ sql: String,
+        binary arguments: [PostgresArgument],
+        until deadline: ContinuousClock.Instant,
+        _ activity: String
+    ) throws {
+        try check(activity)
+        try Self.checkSizes(of: arguments, activity)
+        try queue(sql, arguments, activity)
+        try flush(until: deadline, activity)
+    }
+
     /// Checks that the server takes values of this size, before anything is sent: the connection can be used on.
     static func checkSizes(of arguments: [PostgresArgument], _ activity: String) throws {
         guard arguments.allSatisfy({ $0.bytes.map { $0.count < PostgresArgument.maximumBytes } ?? true }) else {
@@ -199,9 +210,47 @@ import PowerSyncServiceCore
         }
     }
 
+    /// Gives a statement to libpq, which sends it with the next flush.
+    func queue(_ sql: String, _ arguments: [PostgresArgument], _ activity: String) throws {
+        let types = arguments.map { Oid($0.type) }
+        let lengths = arguments.map { CInt($0.bytes?.count ?? 0) }
+        let formats = [CInt](repeating: 1, count: arguments.count)
+        let isSent = unsafe withPointers(arguments.map(\.bytes)) { values in
+            unsafe PQsendQueryParams(connection, sql, CInt(arguments.count), types, values, lengths, formats, 1)
+        }
+        guard isSent == 1 else { throw failure(activity) }
+    }
+
     /// The rows of a result, as long as that is there.
     func rows(of result: OpaquePointer) -> some Sequence<Row> {
         unsafe (0..<PQntuples(result)).lazy.map { unsafe Row(result: result, row: $0) }
+    }
+
+    /// Receives the rows of one statement.
+    ///
+    /// What comes is received to its end also when `body` throws: then the connection can be used again.
+    ///
+    /// - Returns: The number of rows that were changed or returned.
+    func receiveRows(
+        until deadline: ContinuousClock.Instant,
+        _ activity: String,
+        _ body: (Row) throws -> Void
+    ) throws -> Int {
+        var count = 0
+        var failure: (any Error)?
+        while let result = unsafe try nextResult(until: deadline, activity) {
+            defer { unsafe PQclear(result) }
+            if let error = unsafe error(of: result, activity) { failure = failure ?? error }
+            if let changed = unsafe PQcmdTuples(result).flatMap({ unsafe Int(String(cString: $0)) }) { count = changed }
+            guard failure == nil else { continue }
+            do {
+                for row in unsafe rows(of: result) { try body(row) }
+            } catch {
+                failure = error
+            }
+        }
+        if let failure { throw failure }
+        return count
     }
 
     /// Receives everything that a statement returns; of several, the last one counts.

@@ -100,9 +100,6 @@ extension PostgresError {
         static let lockNotAvailable = "55P03"
         /// A deadlock, and transactions that cannot be put one after the other: a repetition helps.
         static let ofConflicts: Set<String> = ["40P01", "40001"]
-        /// The session does not have what was prepared, or what it returns is not what it was: it is prepared anew by a repetition.
-        static let ofPlans: Set<String> = ["26000", "0A000"]
-        static let ofRepetitions = ofConflicts.union(ofPlans)
     }
 }
 
@@ -110,10 +107,8 @@ extension PostgresError {
     /// How often a transaction is tried that is ended because of another one.
     static let attempts = 5
 
-    /// Repeats a transaction that the server has ended because of another one, or because it has lost prepared statements.
-    ///
-    /// Another one is in a deadlock with it, such as the one that drops the tables of a stream, or they cannot be put one after the other. What
-    /// was prepared and is not any more, ``PreparedStatements`` knows from then on.
+    /// Repeats a transaction that the server has ended because of another one: because of a deadlock, such as with the one that drops
+    /// the tables of a stream, or because they cannot be put one after the other.
     ///
     /// - Parameter transaction: Rolled back when it throws; called ``attempts`` times at most.
     /// - Returns: The result of `transaction`.
@@ -122,7 +117,7 @@ extension PostgresError {
         for _ in 1..<attempts {
             do {
                 return try await transaction()
-            } catch let error as PostgresError where SQLState.ofRepetitions.contains(error.sqlState ?? "") {
+            } catch let error as PostgresError where SQLState.ofConflicts.contains(error.sqlState ?? "") {
                 try Task.checkCancellation()
             }
         }

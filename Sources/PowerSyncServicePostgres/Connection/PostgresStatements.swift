@@ -10,10 +10,6 @@ struct PostgresStatements {
     static let timeout = PostgresConnection.statementTimeout
 
     private let libpq: LibPQ
-    /// Whether statements that come again are prepared.
-    private let isPreparing: Bool
-    /// Those of ``runLater(_:)``.
-    private let waiting = WaitingStatements()
     /// What is being done, for errors.
     private let activity: String
     private let storage: PostgresStorageSchema
@@ -22,15 +18,8 @@ struct PostgresStatements {
     /// The schema of the storage, as it stands before a name of it.
     let schema: String
 
-    fileprivate init(
-        _ libpq: LibPQ,
-        preparing isPreparing: Bool,
-        _ activity: String,
-        _ storage: PostgresStorageSchema,
-        token: String
-    ) {
+    fileprivate init(_ libpq: LibPQ, _ activity: String, _ storage: PostgresStorageSchema, token: String) {
         self.libpq = libpq
-        self.isPreparing = isPreparing
         self.activity = activity
         self.storage = storage
         self.token = token
@@ -109,31 +98,12 @@ struct PostgresStatements {
     ///
     /// - Throws: The error of the first one that fails; those after it do not run.
     func run(together statements: [Statement]) throws {
-        guard !statements.isEmpty else { return }
-        try send(waiting.take() + statements)
-    }
-
-    /// Runs statements before the next ones, in the same round trip: at the latest before the end of the transaction.
-    ///
-    /// Nothing may need what they return. If one fails, the next ones do.
-    func runLater(_ statements: [Statement]) { waiting.add(statements) }
-
-    /// Runs a query, and calls a function with each row.
-    @discardableResult
-    func run(_ sql: String, _ arguments: [PostgresArgument], _ read: (BinaryRow) throws -> Void) throws -> Int {
-        try withoutActuallyEscaping(read) { read in
-            try send(waiting.take() + [Statement(sql: sql, arguments: arguments, read: read)]).last ?? 0
+        guard statements.count > 1 else {
+            for statement in statements { try run(statement.sql, statement.arguments, statement.read) }
+            return
         }
-    }
-
-    /// Runs statements in one round trip.
-    ///
-    /// - Returns: How many rows each of them has changed, or returned.
-    @discardableResult
-    private func send(_ statements: [Statement]) throws -> [Int] {
         try libpq.runTogether(
             statements.map { ($0.sql, $0.arguments) },
-            preparing: isPreparing,
             timeout: Self.timeout,
             activity
         ) { index, row in
@@ -141,10 +111,16 @@ struct PostgresStatements {
         }
     }
 
+    /// Runs a query, and calls a function with each row.
+    @discardableResult
+    func run(_ sql: String, _ arguments: [PostgresArgument], _ read: (BinaryRow) throws -> Void) throws -> Int {
+        let deadline = ContinuousClock.now.advanced(by: Self.timeout)
+        try libpq.send(sql, binary: arguments, until: deadline, activity)
+        return try libpq.receiveRows(until: deadline, activity) { try read(BinaryRow(row: $0)) }
+    }
+
     /// Runs several statements without parameters.
     func script(_ sql: String) throws {
-        let waiting = waiting.take()
-        if !waiting.isEmpty { try send(waiting) }
         let deadline = ContinuousClock.now.advanced(by: Self.timeout)
         try libpq.send(sql, nil, until: deadline, activity)
         _ = try libpq.receiveAll(until: deadline, activity)
@@ -179,7 +155,8 @@ struct PostgresStatements {
             result = try body()
             ending = try last(result)
         } catch {
-            rollBack()
+            // If the connection is gone, so is the transaction.
+            _ = try? run("ROLLBACK")
             throw error
         }
         do {
@@ -187,17 +164,11 @@ struct PostgresStatements {
         } catch let error as PostgresError where error.code != .server {
             throw error.inDoubt
         } catch {
-            // If one of the statements before it has failed, the commit was left out.
-            rollBack()
+            // One of the last statements has failed, and the commit was left out.
+            if !ending.isEmpty { _ = try? run("ROLLBACK") }
             throw error
         }
         return result
-    }
-
-    private func rollBack() {
-        _ = waiting.take()
-        // If the connection is gone, so is the transaction.
-        _ = try? run("ROLLBACK")
     }
 
     // MARK: Where it is
@@ -241,18 +212,6 @@ struct PostgresStatements {
     var isInStorage: String {
         guard let id = storage.id else { return "true" }
         return "(SELECT id::text FROM \(schema).storage) = \(PostgresText.literal(id))"
-    }
-}
-
-/// Statements that run with the next ones.
-private final class WaitingStatements {
-    private var statements: [PostgresStatements.Statement] = []
-
-    func add(_ more: [PostgresStatements.Statement]) { statements += more }
-
-    func take() -> [PostgresStatements.Statement] {
-        defer { statements = [] }
-        return statements
     }
 }
 
@@ -329,25 +288,14 @@ struct BinaryRow {
 
 extension PostgresConnection {
     /// Runs statements on the queue of the connection; see ``run(_:)``.
-    ///
-    /// - Parameters:
-    ///   - activity: What is being done, for errors.
-    ///   - storage: The storage whose schema they name.
-    ///   - isPreparing: Whether statements that come again are prepared: for a caller that repeats `body` as
-    ///     ``PostgresError/repeatingConflicts(_:)`` does.
-    ///   - body: Runs them.
-    /// - Returns: The result of `body`.
-    /// - Throws: What `body` throws, ``PostgresError``, or `CancellationError`.
     func statements<Value: Sendable>(
         _ activity: String,
         in storage: PostgresStorageSchema,
-        preparing isPreparing: Bool = false,
         _ body: @escaping @Sendable (PostgresStatements) throws -> Value
     ) async throws -> Value {
         let result: Result<Value, any Error> = try await run { [token] libpq in
             do {
-                let statements = PostgresStatements(libpq, preparing: isPreparing, activity, storage, token: token)
-                return .success(try body(statements))
+                return .success(try body(PostgresStatements(libpq, activity, storage, token: token)))
             } catch let error as PostgresError {
                 throw error
             } catch {

@@ -100,11 +100,9 @@ extension PostgresBucketStorage {
     ) async throws -> (StorageCheckpoint?, streams: [ReplicationStreamID: FollowedStream]) {
         let published = feed.current
         return try await noticingOtherStorages {
-            try await PostgresError.repeatingConflicts {
-                try await connection.statements("looking for checkpoints", in: schema, preparing: true) { [self] db in
-                    let (checkpoint, records) = try look(after: published, db)
-                    return (checkpoint, Dictionary(uniqueKeysWithValues: records.map { ($0.id, FollowedStream($0)) }))
-                }
+            try await connection.statements("looking for checkpoints", in: schema) { [self] db in
+                let (checkpoint, records) = try look(after: published, db)
+                return (checkpoint, Dictionary(uniqueKeysWithValues: records.map { ($0.id, FollowedStream($0)) }))
             }
         }
     }

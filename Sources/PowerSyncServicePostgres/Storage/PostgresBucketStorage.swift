@@ -235,8 +235,7 @@ package final class PostgresBucketStorage: Sendable {
     ) async throws -> Value {
         try await PostgresError.repeatingConflicts {
             try await pool.withConnection { connection in
-                try await connection.statements(activity, in: schema, preparing: true) { db in
-                    try db.transaction(.read) { try body(db) }
+                try await connection.statements(activity, in: schema) { db in try db.transaction(.read) { try body(db) }
                 }
             }
         }
@@ -249,7 +248,7 @@ package final class PostgresBucketStorage: Sendable {
     ) async throws -> Value {
         try await PostgresError.repeatingConflicts {
             try await pool.withReadingConnection { connection in
-                try await connection.statements(activity, in: schema, preparing: true, body)
+                try await connection.statements(activity, in: schema, body)
             }
         }
     }
@@ -260,9 +259,7 @@ package final class PostgresBucketStorage: Sendable {
         _ body: @escaping @Sendable (PostgresStatements) throws -> Value
     ) async throws -> Value {
         try await PostgresError.repeatingConflicts {
-            try await pool.withConnection { connection in
-                try await connection.statements(activity, in: schema, preparing: true, body)
-            }
+            try await pool.withConnection { connection in try await connection.statements(activity, in: schema, body) }
         }
     }
 
@@ -300,9 +297,7 @@ package final class PostgresBucketStorage: Sendable {
         try await inSession {
             try await PostgresError.repeatingConflicts {
                 try await pool.withConnection { connection in
-                    try await connection.statements(activity, in: schema, preparing: true) { db in
-                        try db.transaction { try body(db) }
-                    }
+                    try await connection.statements(activity, in: schema) { db in try db.transaction { try body(db) } }
                 }
             }
         }

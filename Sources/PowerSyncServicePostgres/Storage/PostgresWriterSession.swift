@@ -28,35 +28,25 @@ struct PostgresWriterSession: WriterSession {
         try await lease.statements(activity) { [storage, lease] db in
             var published: StorageCheckpoint?
             var found: WriterLease.Found?
-            let ids = OpIDs(lease.takeOpIDs())
-            let records = purpose.records
-            let reading = records.isEmpty ? nil : PostgresRecordReading(records, in: db.schema)
-            // The lock of the record comes before everything that is read for its writer.
-            let first = [
-                [lease.reading(locked: true, db) { found = $0 }],
-                reading?.statements(.integer(lease.streamID.rawValue), in: db.schema) ?? [],
-                [ids.taking(expecting: reading?.expectedOperations ?? 0, db)].compactMap(\.self),
-            ].flatMap(\.self)
+            let reading = lease.reading(locked: true, db) { found = $0 }
             var isRead = true
-            var beginning = first
+            var beginning = [reading]
             switch purpose {
             case .storingChanges: beginning.insert(.init(sql: "SET LOCAL synchronous_commit TO off"), at: 0)
             // The lock comes before those of records.
-            case .publishing(_, mayActivate: true): (beginning, isRead) = ([], false)
-            case .recording, .publishing(_, mayActivate: false): break
+            case .publishing(mayActivate: true): (beginning, isRead) = ([], false)
+            case .recording, .publishing(mayActivate: false): break
             }
             let (value, _) = try db.transaction(beginningWith: beginning) {
                 if !isRead {
                     try storage.schema.lockStreams(db)
-                    try db.run(together: first)
+                    try db.run(together: [reading])
                 }
                 var transaction = PostgresWriterTransaction(
                     db,
                     storage.schema,
                     try lease.record(found),
-                    now: storage.now(),
-                    ids,
-                    reading
+                    now: storage.now()
                 )
                 let value = try body(&transaction)
                 published = transaction.stream.published
@@ -64,7 +54,6 @@ struct PostgresWriterSession: WriterSession {
             } endingWith: {
                 $0.1
             }
-            lease.keepOpIDs(ids.unused)
             // Not after the call: a cancelled task does not come back, even if its transaction was committed.
             if let published { storage.feed.publish(published) }
             return value
@@ -82,23 +71,11 @@ struct PostgresWriterTransaction: WriterTransaction {
     var streams: PostgresStreamTables
     var stream: StreamChange
     let now: Date
-    private let ids: OpIDs
-    /// What was read for the records that are to be written; `nil` once they are.
-    private var reading: PostgresRecordReading?
 
-    fileprivate init(
-        _ db: PostgresStatements,
-        _ schema: PostgresStorageSchema,
-        _ record: StreamRecord,
-        now: Date,
-        _ ids: OpIDs,
-        _ reading: PostgresRecordReading?
-    ) {
+    fileprivate init(_ db: PostgresStatements, _ schema: PostgresStorageSchema, _ record: StreamRecord, now: Date) {
         self.db = db
         self.schema = schema
         self.now = now
-        self.ids = ids
-        self.reading = reading
         streams = PostgresStreamTables(db, in: schema)
         stream = StreamChange(record)
     }
@@ -128,32 +105,14 @@ struct PostgresWriterTransaction: WriterTransaction {
     func update(_ table: SourceTable) throws { try streams.update(table) }
 
     mutating func write(_ records: [PendingRecord]) throws -> OpID? {
-        let reading = try self.reading.take() ?? read(records)
-        var store = RecordStore(try PostgresRecordTables(db, stream.record, ids, reading))
+        var store = RecordStore(try PostgresRecordTables(db, stream.record, for: records))
         for record in records { try store.write(record) }
         if store.hasUnmatched { stream.hasUnmatched = true }
         return try store.finish()
     }
 
-    /// Reads what records need that were not announced.
-    private func read(_ records: [PendingRecord]) throws -> PostgresRecordReading {
-        let reading = PostgresRecordReading(records, in: db.schema)
-        try db.run(together: reading.statements(.integer(stream.record.id.rawValue), in: db.schema))
-        return reading
-    }
-
     func removeRows(of table: SourceTable) throws -> (isFinished: Bool, lastOp: OpID?) {
-        var store = RecordStore(try PostgresRecordTables(db, stream.record, ids))
+        var store = RecordStore(try PostgresRecordTables(db, stream.record))
         return (try store.removeRows(of: table.id), try store.finish())
-    }
-}
-
-extension WritePurpose {
-    /// The records that are going to be written.
-    fileprivate var records: [PendingRecord] {
-        switch self {
-        case .storingChanges(let records), .publishing(let records, mayActivate: _): records
-        case .recording: []
-        }
     }
 }

@@ -193,7 +193,7 @@ package struct BucketWriter<Session: WriterSession>: BucketStorageWriter {
         in session: Session,
         _ hasUnmatched: NIOLockedValueBox<Bool>
     ) async throws {
-        let isUnmatched = try await session.write("storing changes", .storingChanges(batch.records)) {
+        let isUnmatched = try await session.write("storing changes", .storingChanges) {
             try $0.store(batch, noCheckpointBefore: lsn)
             return $0.stream.hasUnmatched
         }
@@ -222,7 +222,7 @@ package struct BucketWriter<Session: WriterSession>: BucketStorageWriter {
         let batch = pending.take()
         let (result, isUnmatched) = try await session.write(
             "committing changes",
-            .publishing(batch.records, mayActivate: !isActive)
+            .publishing(mayActivate: !isActive)
         ) { transaction -> (CommitResult?, Bool) in
             try transaction.store(batch, noCheckpointBefore: end)
             guard !transaction.stream.hasUnmatched else { return (.blocked, true) }

@@ -167,13 +167,11 @@ package protocol WriterSession: Sendable {
 }
 
 /// What a transaction of a writer is for.
-///
-/// Records are those that it is going to write: a storage may read what they need before.
 package enum WritePurpose: Sendable {
     /// Changes of the source that no checkpoint shows yet: what is lost with the server is read again.
-    case storingChanges([PendingRecord])
+    case storingChanges
     /// Something that is true from the end of the transaction on.
     case recording
-    /// A checkpoint, with the last changes that it shows; it may be the first one of the stream, which changes which streams there are.
-    case publishing([PendingRecord], mayActivate: Bool)
+    /// A checkpoint; it may be the first one of the stream, which changes which streams there are.
+    case publishing(mayActivate: Bool)
 }

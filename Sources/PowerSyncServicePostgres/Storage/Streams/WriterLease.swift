@@ -1,4 +1,3 @@
-import NIOConcurrencyHelpers
 import PowerSyncServiceCore
 
 /// The right to write a stream, which one process has at a time (docs/postgres-storage.md "One writer").
@@ -17,10 +16,8 @@ package final class WriterLease: Sendable {
 
     private let connection: PostgresConnection
     private let schema: PostgresStorageSchema
-    let streamID: ReplicationStreamID
+    private let streamID: ReplicationStreamID
     private let taken: Taken
-    /// Op ids that were taken from the storage and not used.
-    private let opIDs = NIOLockedValueBox<ArraySlice<Int64>>([])
 
     /// What was found when the lock was taken.
     private struct Taken {
@@ -146,9 +143,7 @@ package final class WriterLease: Sendable {
         _ activity: String,
         _ body: @escaping @Sendable (PostgresStatements) throws -> Value
     ) async throws -> Value {
-        try await PostgresError.repeatingConflicts {
-            try await connection.statements(activity, in: schema, preparing: true, body)
-        }
+        try await PostgresError.repeatingConflicts { try await connection.statements(activity, in: schema, body) }
     }
 
     /// The record of the stream.
@@ -175,17 +170,6 @@ package final class WriterLease: Sendable {
     ) -> PostgresStatements.Statement {
         PostgresStreamTables(db, in: schema).reading(streamID, locked: locked) { found(Found(record: $0, epoch: $1)) }
     }
-
-    /// Takes the op ids that transactions of the writer have left: none if one has failed since, which may have used some.
-    func takeOpIDs() -> ArraySlice<Int64> {
-        opIDs.withLockedValue { ids in
-            defer { ids = [] }
-            return ids
-        }
-    }
-
-    /// Keeps op ids for the next transaction.
-    func keepOpIDs(_ ids: ArraySlice<Int64>) { opIDs.withLockedValue { $0 = ids } }
 
     /// The record of the stream, as ``record(locked:_:)``.
     func record(_ found: Found?) throws -> StreamRecord {

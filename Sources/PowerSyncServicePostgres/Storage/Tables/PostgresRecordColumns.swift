@@ -2,6 +2,30 @@ import PowerSyncProtocol
 import PowerSyncSyncConfig
 import PowerSyncServiceCore
 
+/// The op ids of what a transaction has appended.
+struct OpIDs {
+    private var ids: [Int64] = []
+
+    /// Takes op ids from the storage, above all that it has given out before, until there are this many.
+    mutating func take(upTo count: Int64, _ db: PostgresStatements) throws {
+        let missing = count - Int64(ids.count)
+        guard missing > 0 else { return }
+        // Another stream's writer may take some at the same time: there may be gaps.
+        ids += try db.rows("SELECT nextval(\(db.relation("op_ids"))) FROM generate_series(1, $1)", [.integer(missing)])
+        {
+            try $0.integer(0)
+        }
+    }
+
+    /// The op id of what is known by a number: -1 for what was appended first.
+    ///
+    /// Op ids that are stored are themselves.
+    subscript(number: Int64) -> Int64 { number < 0 ? ids[Int(-number - 1)] : number }
+
+    /// The highest op id; `nil` when nothing was appended.
+    var last: Int64? { ids.last }
+}
+
 /// Operations to be stored, column by column.
 struct OperationColumns {
     /// How much is collected for one statement.

@@ -4,9 +4,9 @@ import PowerSyncServiceCore
 
 /// Writes what ``RecordStore`` decides about many records with a few statements.
 ///
-/// What the records need has been read before (``PostgresRecordReading``); what becomes of them is collected, and written after
-/// ``finish()`` with the next statements of the transaction, operations and entries before if there are many bytes of them. Until then
-/// op ids are known by numbers: see ``OpIDs``.
+/// What the records need is read before, in one statement for each table; what becomes of them is collected, and written by
+/// ``finish()``, operations and entries before if there are many bytes of them. Until then op ids are not known: the first one
+/// is -1, the second one -2, and so on.
 struct PostgresRecordTables: RecordTables {
     /// A row of the source.
     private struct RowID: Hashable, Comparable {
@@ -50,41 +50,46 @@ struct PostgresRecordTables: RecordTables {
     private var entryLookups: [Int64: Int64] = [:]
 
     private var appended: Int64 = 0
-    private let ids: OpIDs
+    /// The op ids of what has been stored already.
+    private var ids = OpIDs()
     private var operations = OperationColumns()
     private var entries = EntryColumns()
     private var bucketChanges: [Int64: BucketChange] = [:]
     private var supersededOperations: [(bucket: Int64, opID: Int64, later: Int64)] = []
     private var supersededEntries: [(opID: Int64, later: Int64)] = []
 
-    /// Begins to write, in a transaction of the stream's writer.
-    ///
-    /// - Parameters:
-    ///   - db: The statements of the transaction.
-    ///   - stream: The stream.
-    ///   - ids: Its op ids.
-    ///   - reading: What was read for the records that are written, in the same transaction; `nil` when there are none.
-    /// - Throws: ``PostgresError``, or ``BucketStorageError`` with code `corrupted`.
-    init(
-        _ db: PostgresStatements,
-        _ stream: StreamRecord,
-        _ ids: OpIDs,
-        _ reading: PostgresRecordReading? = nil
-    ) throws {
+    /// Reads what records need, in a transaction of the stream's writer.
+    init(_ db: PostgresStatements, _ stream: StreamRecord, for records: [PendingRecord] = []) throws {
         self.db = db
-        self.ids = ids
         streamID = stream.id
         published = stream.lastCheckpoint?.rawValue ?? 0
-        guard let reading else { return }
-        try reading.insertMissing(self.stream, db)
-        (numbers, buckets, lookups) = (reading.names.numbers, reading.buckets.numbers, reading.lookups.numbers)
-        for (table, key, state) in reading.found { rows[RowID(table: table, key: key)] = state }
-        for row in reading.rows {
-            guard let table = numbers[row.tableID] else { throw notRead("name of a table") }
-            let id = RowID(table: table, key: row.key)
-            if rows[id] == nil { missingRows.insert(id) }
+        guard !records.isEmpty else { return }
+        var names = Set(
+            records.flatMap { [$0.tableID, $0.earlier?.tableID].compactMap(\.self) }.map { Array($0.utf8) }
+        )
+        var (bucketNames, lookupNames) = (Set<BucketName>(), Set<ParameterLookup>())
+        for content in records.lazy.compactMap(\.content) {
+            for row in content.rows.map(\.row) + content.withheld {
+                names.insert(Array(row.table.utf8))
+                bucketNames.insert(row.bucket)
+            }
+            for (entry, _) in content.entries { lookupNames.insert(entry.lookup) }
         }
-        try readLookups()
+        let interned = (
+            PostgresInterning(names, in: "\(db.schema).names") { $0 },
+            PostgresInterning(bucketNames, in: "\(db.schema).buckets") { Array($0.rawValue.utf8) },
+            PostgresInterning(lookupNames, in: "\(db.schema).lookups") { Array($0.rawValue.utf8) }
+        )
+        try db.run(
+            together: [interned.0.find(self.stream), interned.1.find(self.stream), interned.2.find(self.stream)]
+                .compactMap(\.self)
+        )
+        try db.run(
+            together: [interned.0.insert(self.stream), interned.1.insert(self.stream), interned.2.insert(self.stream)]
+                .compactMap(\.self)
+        )
+        (numbers, buckets, lookups) = (interned.0.numbers, interned.1.numbers, interned.2.numbers)
+        try readRows(records.filter { $0.readsStoredRow || $0.earlier != nil })
     }
 
     // MARK: Names
@@ -115,6 +120,39 @@ struct PostgresRecordTables: RecordTables {
     }
 
     // MARK: Rows
+
+    private mutating func readRows(_ records: [PendingRecord]) throws {
+        guard !records.isEmpty else { return }
+        var (tables, keys) = (PostgresArray(.integer), PostgresArray(.uuid))
+        for record in records {
+            let table = try number(of: record.tableID)
+            missingRows.insert(RowID(table: table, key: record.beforeKey))
+            if let earlier = record.earlier, let key = earlier.key {
+                missingRows.insert(RowID(table: try number(of: earlier.tableID), key: key))
+            }
+            if let content = record.content, content.primaryKey != nil {
+                missingRows.insert(RowID(table: table, key: content.key))
+            }
+        }
+        for id in missingRows.sorted() {
+            tables.append(id.table)
+            keys.append(id.key)
+        }
+        try db.run(
+            """
+            SELECT r.source_table, r.source_key, r.state
+            FROM unnest($2::bigint[], $3::uuid[]) AS k (source_table, source_key)
+                JOIN \(db.schema).row_states AS r
+                    ON r.stream = $1 AND r.source_table = k.source_table AND r.source_key = k.source_key
+            """,
+            [stream, .array(tables), .array(keys)]
+        ) { row in
+            let id = unsafe try RowID(table: row.integer(0), key: ReplicaID(bytes: row.memory(1)))
+            rows[id] = unsafe try Self.decode(row.memory(2))
+            missingRows.remove(id)
+        }
+        try readLookups()
+    }
 
     /// Reads the lookups of the entries that the rows have.
     private mutating func readLookups() throws {
@@ -229,8 +267,8 @@ struct PostgresRecordTables: RecordTables {
 
     consuming func finish() throws -> OpID? {
         let collected = try takeCollected()
-        db.runLater(collected + rowStatements() + bucketStatements() + supersededStatements())
-        return ids.use(appended)
+        try db.run(together: collected + rowStatements(ids) + bucketStatements(ids) + supersededStatements(ids))
+        return ids.last.map { OpID($0) }
     }
 
     /// Stores the operations and entries that have been collected.
@@ -247,7 +285,7 @@ struct PostgresRecordTables: RecordTables {
         ].compactMap(\.self)
     }
 
-    private func rowStatements() -> [PostgresStatements.Statement] {
+    private func rowStatements(_ ids: OpIDs) -> [PostgresStatements.Statement] {
         var (new, others) = (RowStateColumns(), RowStateColumns())
         var (deletedTables, deletedKeys) = (PostgresArray(.integer), PostgresArray(.uuid))
         for id in changedRows.sorted() {
@@ -281,7 +319,7 @@ struct PostgresRecordTables: RecordTables {
         return statements
     }
 
-    private func bucketStatements() -> [PostgresStatements.Statement] {
+    private func bucketStatements(_ ids: OpIDs) -> [PostgresStatements.Statement] {
         guard !bucketChanges.isEmpty else { return [] }
         // By number, as compaction does.
         let changes = bucketChanges.sorted { $0.key < $1.key }
@@ -305,7 +343,7 @@ struct PostgresRecordTables: RecordTables {
         ]
     }
 
-    private func supersededStatements() -> [PostgresStatements.Statement] {
+    private func supersededStatements(_ ids: OpIDs) -> [PostgresStatements.Statement] {
         let operations = supersededOperations.sorted { ($0.bucket, $0.opID) < ($1.bucket, $1.opID) }
         let ofOperations = operations.parts(of: Self.maximumSuperseded).map { part in
             PostgresStatements.Statement(
