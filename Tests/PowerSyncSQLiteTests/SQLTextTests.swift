@@ -81,6 +81,9 @@ import Testing
                 ["a", "\"b,\"", "lower(c, 'x)') COLLATE nocase"], nil
             ),
             ("CREATE UNIQUE INDEX \"on (\" on [t (](/* ( */ a -- )\n) WHERE b > 1 -- end", ["a"], "b > 1"),
+            (
+                "CREATE UNIQUE INDEX i ON t (a) WHERE t.b > 1.5 AND main . \"t\" . c = '.'", ["a"], "b > 1.5 AND c = '.'"
+            ),
         ] as [(String, [String], String?)]
     )
     func partsOfAnIndex(_ sql: String, _ terms: [String], _ condition: String?) {

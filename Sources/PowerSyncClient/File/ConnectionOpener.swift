@@ -123,11 +123,13 @@ extension ConnectionOpener {
         for text in texts {
             let statements = try db.allStatements(sql: text)
             while let statement = try statements.next() {
-                if setsKey(statement.sql) {
-                    _ = try CipherLibrary.of(db)
-                    hasKey = true
-                }
+                let isKey = setsKey(statement.sql)
+                if isKey { _ = try CipherLibrary.of(db) }
                 try statement.execute()
+                guard isKey else { continue }
+                hasKey = true
+                // Now, since SQLite drops temporary tables when it changes where they are.
+                try db.execute(sql: CipherKey.noTemporaryFiles)
             }
         }
         return hasKey

@@ -304,6 +304,8 @@ final class FileConnections: Sendable {
         await file.openLock.withLockIgnoringCancellation {}
         do {
             if case .open(let opened) = connections {
+                // It hears of resets until the connections are closed, which hold it weakly.
+                defer { withExtendedLifetime(opened.statusFollower) {} }
                 await opened.externalCommits?.waitForEnd()
                 await opened.statusFollower.waitForEnd()
                 try await source.closeOwn(opened.writer)
@@ -335,8 +337,10 @@ final class FileConnections: Sendable {
             opened.externalCommits?.cancel()
             opened.foreignWrites?.cancel()
             opened.statusFollower.cancel()
-            source.letGo(of: opened.writer) { [changes, tableDiffs] db in
+            source.letGo(of: opened.writer) { [changes, tableDiffs, statusFollower = opened.statusFollower] db in
                 changes.stopObserving(db)
+                // Until then it hears of resets, and no longer: another handle's is next to hear.
+                db.remove(transactionObserver: statusFollower)
                 // What a write of the app would go on recording.
                 _ = try? tableDiffs.drop(db)
             }

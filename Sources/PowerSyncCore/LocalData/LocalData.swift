@@ -127,12 +127,19 @@ package enum LocalData {
     }
 
     private static func clearDataTables(_ db: Database, _ options: ClearOptions) throws {
-        for table in try DataTable.fetchAll(db) where !table.isLocalOnly || options.contains(.localTables) {
+        let (tables, directTables) = (try DataTable.fetchAll(db), try StoredDirectTable.fetchAll(db))
+        // Local-only rows that are out of sight, because a synced table of the name is declared, are nobody's to keep.
+        let synced = Set(
+            tables.filter { !$0.isLocalOnly }.map { ExactText($0.name) }
+                + directTables.filter { !$0.isLocalOnly }.map { ExactText($0.name) }
+        )
+        for table in tables
+        where !table.isLocalOnly || options.contains(.localTables) || synced.contains(ExactText(table.name)) {
             let name = SQLText.identifier(table.internalName)
             // SQLite truncates the table if deletions have no observer, which GRDB knows.
             try db.execute(sql: "DELETE FROM \(name)")
         }
-        for table in try StoredDirectTable.fetchAll(db) where !table.isLocalOnly || options.contains(.localTables) {
+        for table in directTables where !table.isLocalOnly || options.contains(.localTables) {
             try db.execute(sql: "DELETE FROM \(SQLText.identifier(table.name))")
         }
     }

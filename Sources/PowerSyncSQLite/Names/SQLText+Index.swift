@@ -3,7 +3,7 @@ extension SQLText {
     package struct IndexParts: Equatable {
         /// The columns and expressions, without `ASC` and `DESC`.
         package let terms: [String]
-        /// The condition of a partial index.
+        /// The condition of a partial index, whose columns are named without the table's name.
         package let condition: String?
 
         package init(terms: [String], condition: String?) {
@@ -41,7 +41,19 @@ extension SQLText {
         guard index < tokens.count, tokens[index].isKeyword("WHERE") else {
             return IndexParts(terms: terms, condition: nil)
         }
-        return IndexParts(terms: terms, condition: text(of: tokens[(index + 1)...], in: sql))
+        return IndexParts(terms: terms, condition: unqualified(tokens[(index + 1)...], in: sql))
+    }
+
+    /// From the first of some elements to the last, without the names of tables before those of columns.
+    private static func unqualified(_ tokens: ArraySlice<SQLTokens.Token>, in sql: String) -> String? {
+        guard let first = tokens.first, let last = tokens.last else { return nil }
+        var text = ""
+        var place = first.source.startIndex
+        for (token, next) in zip(tokens, tokens.dropFirst()) where next.isSymbol(".") {
+            text += sql[place..<token.source.startIndex]
+            place = next.source.endIndex
+        }
+        return text + sql[place..<last.source.endIndex]
     }
 
     /// From the first of some elements to the last.

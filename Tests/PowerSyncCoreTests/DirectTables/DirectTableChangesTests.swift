@@ -259,11 +259,16 @@ import Testing
         }
         let queued = try scenario.database.entries().filter { $0?.contains("mine") == true }
         #expect(queued.isEmpty)
-        // Signing out removes them, whether they are shown or not.
-        try scenario.database.apply(table(isSyncedDirect, isLocalOnly: false))
-        try scenario.database.queue.write { try LocalData.clear($0, .localTables) }
-        try scenario.database.apply(table(isLocalDirect, isLocalOnly: true))
-        #expect(try rows(scenario.database).isEmpty)
+        // Signing out removes them, also where it keeps local-only rows that are shown.
+        for options: ClearOptions in [[], .localTables] {
+            try scenario.database.apply(table(isSyncedDirect, isLocalOnly: false))
+            try scenario.database.queue.write { try LocalData.clear($0, options) }
+            try scenario.database.apply(table(isLocalDirect, isLocalOnly: true))
+            #expect(try rows(scenario.database).isEmpty)
+            try scenario.database.write("INSERT INTO items (id, t, i) VALUES ('l', 'mine', 9)")
+            try scenario.database.queue.write { try LocalData.clear($0, []) }
+            #expect(try rows(scenario.database) == ["l|mine|9"])
+        }
     }
 
     @Test func ordinaryBecomesInsertOnlyAndBack() throws {

@@ -184,7 +184,10 @@ import Testing
     }
 
     /// What SQLite sorts and temporary tables are in no file.
-    @Test(arguments: [[], ["PRAGMA temp_store = FILE"], ["PRAGMA cache_size = 100; PRAGMA temp_store = 1;"]])
+    @Test(arguments: [
+        [], ["PRAGMA temp_store = FILE"], ["PRAGMA cache_size = 100; PRAGMA temp_store = 1;"],
+        ["CREATE TEMP TABLE session (a)"],
+    ])
     func temporaryFilesAreInMemoryWhateverTheAppSets(_ statements: [String]) async throws {
         try await withTemporaryDirectory { directory in
             let path = directory.appending(path: "test.db").path
@@ -209,6 +212,13 @@ import Testing
                 try await database.execute("INSERT INTO lists (id) VALUES ('1')")
                 #expect(try await database.writeLock(callback: look) == 2)
                 #expect(try await database.readLock(callback: look) == 2)
+                // Temporary tables of these statements stay.
+                let count = try await database.readLock { context in
+                    try context.get(sql: "SELECT count(*) FROM sqlite_temp_schema WHERE name = 'session'", parameters: []) {
+                        try $0.getInt(index: 0)
+                    }
+                }
+                #expect(count == (statements.contains { $0.contains("session") } ? 1 : 0))
                 try await database.close()
             }
             #expect(try files(with: "SQLite format", in: directory).isEmpty)
