@@ -82,7 +82,8 @@ import Testing
             ),
             ("CREATE UNIQUE INDEX \"on (\" on [t (](/* ( */ a -- )\n) WHERE b > 1 -- end", ["a"], "b > 1"),
             (
-                "CREATE UNIQUE INDEX i ON t (a) WHERE t.b > 1.5 AND main . \"t\" . c = '.'", ["a"], "b > 1.5 AND c = '.'"
+                "CREATE UNIQUE INDEX i ON t (a) WHERE t.b > 1.5 AND main . \"t\" . c = '.'", ["a"],
+                "b > 1.5 AND c = '.'"
             ),
         ] as [(String, [String], String?)]
     )

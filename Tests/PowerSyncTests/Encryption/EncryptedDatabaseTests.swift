@@ -214,7 +214,10 @@ import Testing
                 #expect(try await database.readLock(callback: look) == 2)
                 // Temporary tables of these statements stay.
                 let count = try await database.readLock { context in
-                    try context.get(sql: "SELECT count(*) FROM sqlite_temp_schema WHERE name = 'session'", parameters: []) {
+                    try context.get(
+                        sql: "SELECT count(*) FROM sqlite_temp_schema WHERE name = 'session'",
+                        parameters: []
+                    ) {
                         try $0.getInt(index: 0)
                     }
                 }
