@@ -11,13 +11,16 @@ import Testing
 /// What `powersync validate` asks the source of `--source` or `--config`, which need not be there.
 @Suite struct ValidateCommandTests {
     /// A folder with a sync config, and a service configuration with the source of the tests.
-    private static func folder(_ table: String) throws -> TemporaryFolder {
+    private static func folder(
+        _ table: String,
+        replication: String = "{type: model, tables: [lists]}"
+    ) throws -> TemporaryFolder {
         let folder = try TemporaryFolder()
         let config = "config: {edition: 3}\nstreams: {a: {auto_subscribe: true, query: 'SELECT * FROM \(table)'}}\n"
         try config.write(toFile: folder.path("sync.yaml"), atomically: true, encoding: .utf8)
         let service = """
-            replication: {connections: [{type: model, tables: [lists]}]}
-            storage: {type: model}
+            replication: {connections: [\(replication)]}
+            storage: {type: \(replication.contains("model") ? "model" : "sqlite, path: buckets.db")}
             sync_config: {path: sync.yaml}
             client_auth: {audience: [a]}
             """
@@ -57,10 +60,8 @@ import Testing
     /// The log of a MySQL server has all schemas, and tables are looked for in those that are named.
     @Test func schemasOfMySQLAreNamed() async throws {
         for (table, isRefused) in [("\"a%\".t", true), ("a.\"t%\"", false), ("t", false)] {
-            let folder = try Self.folder(table)
-            let command = try ValidateCommand.parse([
-                folder.path("sync.yaml"), "--source", "mysql://u:p@127.0.0.1:1/app",
-            ])
+            let folder = try Self.folder(table, replication: "{type: mysql, uri: 'mysql://u:p@127.0.0.1:1/app'}")
+            let command = try ValidateCommand.parse([folder.path("sync.yaml"), "--config", folder.path("service.yaml")])
             let found = try await command.check().result.diagnostics.map { "\($0.code): \($0.message)" }
             let sentence = "is read for schemas that are named: write the schema, or leave it out for app"
             #expect(found.contains { $0.contains(sentence) && $0.contains("PSYNC_R2201") } == isRefused, "\(found)")

@@ -49,9 +49,12 @@ extension SQLText {
         guard let first = tokens.first, let last = tokens.last else { return nil }
         var text = ""
         var place = first.source.startIndex
-        for (token, next) in zip(tokens, tokens.dropFirst()) where next.isSymbol(".") {
-            text += sql[place..<token.source.startIndex]
-            place = next.source.endIndex
+        for index in tokens.indices.dropLast(2) where tokens[index + 1].isSymbol(".") {
+            // Or else it is a number.
+            guard let name = tokens[index].name?.utf8.first, !(UInt8(ascii: "0")...UInt8(ascii: "9")).contains(name)
+            else { continue }
+            text += sql[place..<tokens[index].source.startIndex]
+            place = tokens[index + 2].source.startIndex
         }
         return text + sql[place..<last.source.endIndex]
     }

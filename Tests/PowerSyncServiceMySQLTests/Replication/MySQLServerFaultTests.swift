@@ -529,7 +529,10 @@ import Testing
                     try await database.run("INSERT INTO lists VALUES ('a')")
                     while try await !other.next().contains(where: { if case .changes = $0 { true } else { false } }) {}
                 }
-                while try await !reader.next().contains(where: { if case .changes = $0 { true } else { false } }) {}
+                // On MariaDB what is on its way may come before the end.
+                while try await !reader.next().contains(where: { if case .changes = $0 { true } else { false } })
+                    || !TestMySQL.isMySQL
+                {}
                 throw CancellationError()
             }
         }
