@@ -22,7 +22,7 @@ import Testing
     func bytesOfAnotherNumberAreRefused(_ count: Int) {
         let error = #expect(throws: DatabaseKeyError.self) { try DatabaseKey.bytes(Data(count: count)) }
         #expect(error?.code == .unusableKey)
-        #expect(error?.localizedDescription.contains("has \(count) bytes") == true)
+        #expect(error?.localizedDescription.contains("has \(count) byte") == true)
     }
 
     @Test func aPlainHeaderNeedsASalt() throws {
