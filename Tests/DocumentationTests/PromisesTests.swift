@@ -140,7 +140,7 @@ import Testing
         Promise(
             "uploads begin after a write, with a connection, and with each keepalive",
             "PowerSync/UploadingLocalWrites",
-            "after a local write, when the stream (re)connects, and with every keepalive"
+            "after a local write, when the connection is opened (again), and with every keepalive"
         ),
         Promise(
             "uploadData is called in a loop until the queue is empty, and handles one batch or transaction",
